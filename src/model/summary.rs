@@ -1,0 +1,1 @@
+//! A sentence that says what changed.
