@@ -11,6 +11,7 @@ pub mod model;
 pub mod platform;
 pub mod project;
 pub mod recorder;
+pub mod repository;
 pub mod restore;
 pub mod settings;
 pub mod store;

@@ -5,6 +5,8 @@
 //! [`Root`] holds the root's descriptor. Every access goes name by name from there, never through a symbolic link, so
 //! it never leads outside, whatever is swapped meanwhile. Nothing here waits: a FIFO in the place of a file is an error.
 
+pub mod durable;
+
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io;

@@ -6,6 +6,7 @@ pub mod change;
 pub mod checkpoint;
 pub mod history;
 pub mod oid;
+pub mod patch;
 pub mod path;
 pub mod report;
 pub mod selection;
