@@ -36,6 +36,17 @@ pub fn sync_folder_of(path: &Path) -> Result<()> {
     File::open(folder).and_then(|folder| folder.sync_all()).on_path(folder)
 }
 
+/// Syncs everything on the file system that `file` lies on.
+pub fn sync_file_system(file: &File) -> std::io::Result<()> {
+    #[cfg(target_os = "linux")]
+    return rustix::fs::syncfs(file).map_err(Into::into);
+    #[cfg(not(target_os = "linux"))]
+    {
+        rustix::fs::sync();
+        file.sync_all()
+    }
+}
+
 /// A name beside `path` that no other process uses; it tells which process made it.
 pub fn temporary_beside(path: &Path) -> PathBuf {
     use std::sync::atomic::{AtomicU32, Ordering};

@@ -9,6 +9,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::text;
 
+/// Folders nested deeper than this are not captured: going down must end.
+pub const DEEPEST: usize = 1000;
+
 /// A path relative to the root, with `/` between its names. The empty path is the root itself.
 ///
 /// Holds no empty name, no `.`, no `..` and no NUL, so it can not lead outside the root by itself.

@@ -1,19 +1,49 @@
 //! Checkpoints in a private bare Git repository.
+//!
+//! # Contract
+//!
+//! A checkpoint is there exactly when its ref is: [`Store::record`] syncs every object it needs before it makes the ref,
+//! and gives the checkpoint only when the ref is synced too. Each checkpoint's new objects are one pack; the objects of
+//! the user's own repository are reused through hard links. Plain `git --git-dir` reads it all.
 
-use std::path::Path;
+mod batch;
+mod chunks;
+mod commit;
+mod fold;
+mod link;
+mod objects;
+mod pack;
+mod recover;
+mod refs;
+#[cfg(test)]
+mod tests;
+mod tree;
+mod verify;
 
-use crate::error::Result;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::FlockOperation;
+
+pub use batch::Batch;
+pub use fold::Pruned;
+pub use objects::{Encoded, Encoder, Known, blob_oid};
+pub use tree::is_dotgit;
+
+use crate::error::{Error, OnPath, Result};
 use crate::model::checkpoint::Facts;
-use crate::model::{Change, Checkpoint, CheckpointId, EntryKind, Oid, RelPath, Tree};
-
-/// Whether a file system could take `name` for `.git`.
-pub fn is_dotgit(name: &[u8]) -> bool {
-    let _ = name;
-    todo!()
-}
+use crate::model::{Checkpoint, CheckpointId, EntryKind, Oid, RelPath};
+use link::{Linked, Outcome};
+use objects::{ObjectKind, Reader};
+use refs::Refs;
 
 /// A project's checkpoints.
-pub struct Store {}
+pub struct Store {
+    folder: PathBuf,
+    reader: Reader,
+    refs: Refs,
+    linked: Linked,
+}
 
 /// One child of a stored folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,188 +74,101 @@ pub struct Snapshot {
     pub facts: Facts,
 }
 
-/// An object made ready to be written: compressed and named. Made by any thread.
-pub struct Encoded {}
-
-/// Names and compresses objects; keeps its compression state between them. One a thread.
-pub struct Encoder {}
-
-impl Encoder {
-    /// A new one.
-    #[allow(clippy::new_without_default)]
-    pub fn new() -> Encoder {
-        todo!()
-    }
-
-    /// Compresses the blob of `bytes`, whose name is already known.
-    pub fn blob(&mut self, oid: Oid, bytes: &[u8]) -> Encoded {
-        let _ = (oid, bytes);
-        todo!()
-    }
-}
-
-/// The name that the blob of `bytes` has.
-pub fn blob_oid(bytes: &[u8]) -> Oid {
-    let _ = bytes;
-    todo!()
-}
-
-/// Knows which objects the store holds. One a thread.
-pub struct Known {}
-
-impl Known {
-    /// Whether the store, or the batch it was made for, is known to hold `oid` soundly.
-    pub fn has(&self, oid: &Oid) -> bool {
-        let _ = oid;
-        todo!()
-    }
-}
-
-/// New objects on their way into the store. Memory is bounded: full packs go to disk as it grows; nothing is reachable
-/// until [`Store::record`].
-pub struct Batch {}
-
-impl Batch {
-    /// Whether the store or this batch holds `oid`.
-    pub fn has(&self, oid: &Oid) -> bool {
-        let _ = oid;
-        todo!()
-    }
-
-    /// Adds an object that another thread made ready; does nothing when it is held already.
-    pub fn add(&mut self, encoded: Encoded) -> Result<()> {
-        let _ = encoded;
-        todo!()
-    }
-
-    /// Adds the blob of `bytes` unless it is held.
-    pub fn add_blob(&mut self, bytes: &[u8]) -> Result<Oid> {
-        let _ = bytes;
-        todo!()
-    }
-
-    /// Adds the blob of the file's first `size` bytes unless it is held, without holding it in memory.
-    /// `Ok(None)` when the file proved shorter, or changed while it was read twice.
-    pub fn add_large(&mut self, file: &std::fs::File, size: u64) -> Result<Option<Oid>> {
-        let _ = (file, size);
-        todo!()
-    }
-
-    /// Adds `bytes` cut into chunks where their content says so, as a folder of them: of two similar ones only the
-    /// chunks that differ are added. [`Store::read_chunked`] puts them together again.
-    pub fn add_chunked(&mut self, bytes: &[u8]) -> Result<Oid> {
-        let _ = bytes;
-        todo!()
-    }
-
-    /// Adds the tree of `children` (any order) unless it is held.
-    pub fn add_folder(&mut self, children: &[StoredChild]) -> Result<Oid> {
-        let _ = children;
-        todo!()
-    }
-}
-
 impl Store {
     /// Opens the store in the project's state folder, making it when there is none. Repairs what a crash or a foreign
-    /// `git gc` can leave (missing `HEAD`, `refs`, stale lock and temporary files); never touches what a ref holds.
+    /// `git gc` can leave (missing `HEAD`, `refs`, stale temporary files); never touches what a ref holds.
     pub fn open(folder: &Path) -> Result<Store> {
-        let _ = folder;
-        todo!()
+        let folder = folder.join("store.git");
+        recover::make_sound(&folder)?;
+        let reader = Reader::open(&folder.join("objects"))?;
+        Ok(Store { reader, refs: Refs::new(&folder), linked: Linked::new(&folder), folder })
     }
 
     /// Takes over the objects of the user's repository by hard link; copies none. `objects` is its `objects` folder.
-    /// Where links can not be made (another file system), gives false and takes over nothing.
+    /// Where links can not be made (another file system), gives false; what is needed from there is then copied as it
+    /// is captured.
     pub fn link_objects(&mut self, objects: &Path) -> Result<bool> {
-        let _ = objects;
-        todo!()
+        let outcome = self.linked.link(objects)?;
+        if outcome == Outcome::Linked {
+            self.reader.reopen()?;
+        }
+        Ok(outcome != Outcome::Impossible)
     }
 
     /// Starts a batch.
     pub fn batch(&self) -> Result<Batch> {
-        todo!()
+        Ok(Batch::new(self.folder.join("objects/pack"), self.known()))
     }
 
     /// For another thread: which objects there are.
     pub fn known(&self) -> Known {
-        todo!()
+        self.reader.known()
     }
 
     /// Records a checkpoint: writes the batch's objects, syncs them, then makes the ref, and only then gives it.
     /// On any error there is no checkpoint.
-    pub fn record(&mut self, batch: Batch, snapshot: Snapshot) -> Result<Checkpoint> {
-        let _ = (batch, snapshot);
-        todo!()
+    pub fn record(&mut self, mut batch: Batch, snapshot: Snapshot) -> Result<Checkpoint> {
+        let (commit, trees) = commit::add_snapshot(&mut batch, &snapshot)?;
+        batch.finish()?;
+        let id = self.refs.create(commit)?;
+        let facts = snapshot.facts;
+        Ok(Checkpoint { id, commit, files: trees.files, permissions: trees.permissions, facts })
     }
 
     /// Replaces the facts of a checkpoint by what `change` makes of them (a name, a check's result), atomically.
     pub fn amend(&mut self, id: CheckpointId, change: impl FnOnce(&mut Facts)) -> Result<Checkpoint> {
-        let _ = (id, change);
-        todo!()
+        let path = self.folder.join("amend.lock");
+        let lock = File::options().create(true).truncate(false).write(true).open(&path).on_path(&path)?;
+        rustix::fs::flock(&lock, FlockOperation::LockExclusive).on_path(&path)?;
+        let (mut checkpoint, trees) = commit::read(&self.reader, id, self.refs.get(id)?)?;
+        change(&mut checkpoint.facts);
+        let mut batch = self.batch()?;
+        checkpoint.commit = commit::add_commit(&mut batch, &trees, &checkpoint.facts)?;
+        batch.finish()?;
+        self.refs.replace(id, checkpoint.commit)?;
+        Ok(checkpoint)
     }
 
     /// The numbers of all checkpoints, rising.
     pub fn ids(&self) -> Result<Vec<CheckpointId>> {
-        todo!()
+        self.refs.ids()
     }
 
     /// One checkpoint; an error that names it when it is not there or damaged.
     pub fn checkpoint(&self, id: CheckpointId) -> Result<Checkpoint> {
-        let _ = id;
-        todo!()
+        commit::read(&self.reader, id, self.refs.get(id)?).map(|read| read.0)
     }
 
     /// All checkpoints that can be read, oldest first; damaged ones are left out (`verify` names them).
     pub fn timeline(&self) -> Result<Vec<Checkpoint>> {
-        todo!()
+        Ok(self.ids()?.into_iter().filter_map(|id| self.checkpoint(id).ok()).collect())
     }
 
     /// The content of a blob.
     pub fn read_blob(&self, oid: Oid) -> Result<Vec<u8>> {
-        let _ = oid;
-        todo!()
+        self.reader.read(ObjectKind::Blob, oid)
     }
 
     /// The size of a blob in bytes, without reading it.
     pub fn blob_size(&self, oid: Oid) -> Result<u64> {
-        let _ = oid;
-        todo!()
+        self.reader.size(oid)
     }
 
-    /// The children of a stored folder. Names that could lead outside it, or into a `.git`, are an error.
-    pub fn read_folder(&self, oid: Oid) -> Result<Vec<StoredChild>> {
-        let _ = oid;
-        todo!()
+    /// What [`Batch::add_chunked`] took apart.
+    pub fn read_chunked(&self, oid: Oid) -> Result<Vec<u8>> {
+        let mut children = self.read_folder(oid)?;
+        children.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        let mut bytes = Vec::new();
+        for child in children {
+            bytes.append(&mut self.read_blob(child.oid)?);
+        }
+        Ok(bytes)
     }
 
     /// The permission bits that a checkpoint keeps.
     pub fn permissions(&self, oid: Oid) -> Result<Permissions> {
-        let _ = oid;
-        todo!()
-    }
-
-    /// The whole tree of a checkpoint, without stats.
-    pub fn load_tree(&self, files: Oid, permissions: &Permissions) -> Result<Tree> {
-        let _ = (files, permissions);
-        todo!()
-    }
-
-    /// How the stored tree `old` became `new`, in the order of the paths; reads only folders that differ.
-    /// An empty folder counts as something (see `model::tree::compare_nodes`).
-    pub fn changes(
-        &self,
-        old: Oid,
-        old_permissions: &Permissions,
-        new: Oid,
-        new_permissions: &Permissions,
-    ) -> Result<Vec<Change>> {
-        let _ = (old, old_permissions, new, new_permissions);
-        todo!()
-    }
-
-    /// What lies at `path` in the stored tree; None when nothing does. For a folder with children the entry holds
-    /// the folder's own object name.
-    pub fn entry(&self, files: Oid, path: &RelPath) -> Result<Option<(EntryKind, Oid)>> {
-        let _ = (files, path);
-        todo!()
+        let bytes = self.read_blob(oid)?;
+        commit::decode_permissions(&bytes)
+            .ok_or_else(|| Error::damaged(format!("object {oid} is no list of permissions")))
     }
 }
