@@ -84,6 +84,19 @@ impl Root {
         rustix::fs::lstat(&*self.path).is_ok_and(|stat| (stat.st_dev, stat.st_ino) == self.identity())
     }
 
+    /// Whether it lies on a file system where others can change files without this system being told.
+    pub fn is_remote(&self) -> bool {
+        #[cfg(target_os = "linux")]
+        {
+            // From linux/magic.h: NFS, SMB, CIFS, SMB2, 9P, Ceph, AFS, FUSE.
+            const REMOTE: [u64; 8] =
+                [0x6969, 0x517b, 0xff53_4d42, 0xfe53_4d42, 0x0102_1997, 0x00c3_6400, 0x5346_414f, 0x6573_5546];
+            rustix::fs::fstatfs(&*self.fd).is_ok_and(|stat| REMOTE.contains(&(stat.f_type as u64)))
+        }
+        #[cfg(not(target_os = "linux"))]
+        false
+    }
+
     /// What lies at `path`; None when nothing does, or a name above it is no folder.
     pub fn meta(&self, path: &RelPath) -> Result<Option<Meta>> {
         let Some((parent, name)) = path.parent().zip(path.name()) else {

@@ -174,6 +174,25 @@ impl Tree {
         Some(folder)
     }
 
+    /// The folder at `path`, to change what is known of it but not its children; the object names stay.
+    pub fn folder_with_names_kept(&mut self, path: &RelPath) -> Option<&mut Folder> {
+        path.names().try_fold(&mut self.root, |folder, name| match folder.child_mut(name)? {
+            Node::Folder(below) => Some(&mut **below),
+            Node::File(_) => None,
+        })
+    }
+
+    /// Gives the file at `path` another stat and permissions; its content, and so the object names above it, stay.
+    /// Does nothing where there is no file.
+    pub fn refresh(&mut self, path: &RelPath, stat: Stat, permissions: u16) {
+        let Some((parent, name)) = path.parent().zip(path.name()) else { return };
+        let Some(folder) = self.folder_with_names_kept(&parent) else { return };
+        if let Some(Node::File(file)) = folder.child_mut(name) {
+            file.stat = stat;
+            file.entry.permissions = permissions;
+        }
+    }
+
     /// Puts `node` at `path`, making the folders above it (a file in their place is replaced); gives what was there.
     /// The root itself can not be put.
     pub fn put(&mut self, path: &RelPath, node: Node) -> Option<Node> {

@@ -89,7 +89,7 @@ impl Project {
                 self.meet_repository()?;
                 let tracked = self.repository.as_ref().and_then(|repository| repository.tracked(self.root.path()));
                 let Project { recorder, store, .. } = self;
-                recorder.scan(store, &mut batch, tracked.as_ref(), progress)
+                recorder.scan(store, &mut batch, tracked, progress)
             }
             Look::Dirty => {
                 let Project { recorder, store, .. } = self;
@@ -97,6 +97,7 @@ impl Project {
             }
         };
         let mut captured = captured.inspect_err(|_| self.recorder.failed())?;
+        self.root = self.recorder.root().clone();
         self.notices.append(&mut captured.notices);
         let changes = match (&self.newest, self.has_base) {
             (_, true) => captured.changes.clone(),

@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::error::Result;
 use crate::model::tree::{self, Child, File, Folder, Node};
@@ -76,7 +77,7 @@ impl Compare<'_> {
                     Some((RelPath::new(rest?)?, *bits))
                 })
                 .collect();
-            return Ok(Node::Folder(Box::new(self.store.load_tree(child.oid, &Permissions(below))?.root)));
+            return Ok(Node::Folder(Box::new(self.store.load_tree(child.oid, &Permissions(Arc::new(below)))?.root)));
         }
         let permissions = match child.kind {
             EntryKind::Symlink => 0,

@@ -77,7 +77,6 @@ impl Project {
             protect: settings.protect.clone(),
             own_folders: vec![places.state.clone()],
             excludes: repository.as_ref().map(Repository::excludes).unwrap_or_default(),
-            is_git: repository.is_some(),
             settle: settings.settle,
         };
         let recorder = Recorder::new(root.clone(), options, known);

@@ -57,7 +57,7 @@ impl Repository {
     fn settings(&self) -> Settings {
         let Some(repository) = open(&self.git_dir) else { return Settings::default() };
         let config = repository.config_snapshot();
-        let path = |key: &str| config.trusted_path(key).ok().flatten().map(PathBuf::from);
+        let path = |key: &str| config.trusted_path(key).ok().flatten();
         Settings {
             excludes: path("core.excludesFile").or_else(|| in_config_home("ignore")),
             attributes: path("core.attributesFile").or_else(|| in_config_home("attributes")),

@@ -1,7 +1,9 @@
 //! A checkpoint as a commit: its tree holds `files/`, `checkpoint.json`, `permissions`, and where there are any
 //! `repository/` and `conversation/`.
 
+use std::collections::BTreeMap;
 use std::hash::{BuildHasher, Hasher, RandomState};
+use std::sync::Arc;
 
 use super::batch::Batch;
 use super::objects::ObjectKind;
@@ -97,7 +99,7 @@ pub(super) fn read(reader: &Reader, id: CheckpointId, commit: Oid) -> Result<(Ch
 /// Bits in octal, a space, the path, a NUL; in the order of the paths.
 fn encode_permissions(permissions: &Permissions) -> Vec<u8> {
     let mut out = Vec::new();
-    for (path, bits) in &permissions.0 {
+    for (path, bits) in permissions.0.iter() {
         out.extend_from_slice(format!("{bits:o} ").as_bytes());
         out.extend_from_slice(path.as_bytes());
         out.push(0);
@@ -113,7 +115,7 @@ pub(super) fn decode_permissions(bytes: &[u8]) -> Option<Permissions> {
         Some((RelPath::new(&entry[space + 1..])?, bits & 0o777))
     };
     let entries = bytes.split(|b| *b == 0).filter(|entry| !entry.is_empty());
-    entries.map(entry).collect::<Option<_>>().map(Permissions)
+    entries.map(entry).collect::<Option<BTreeMap<_, _>>>().map(|entries| Permissions(Arc::new(entries)))
 }
 
 #[cfg(test)]
@@ -123,7 +125,7 @@ mod tests {
     #[test]
     fn permissions_come_back() {
         let path = |bytes: &[u8]| RelPath::new(bytes).unwrap();
-        let permissions = Permissions([(path(b"a b\nc"), 0o600), (path(b"caf\xe9/x"), 0o711)].into());
+        let permissions = Permissions(Arc::new([(path(b"a b\nc"), 0o600), (path(b"caf\xe9/x"), 0o711)].into()));
         assert_eq!(decode_permissions(&encode_permissions(&permissions)), Some(permissions));
         assert_eq!(decode_permissions(b""), Some(Permissions::default()));
         assert_eq!(decode_permissions(b"garbage\0"), None);

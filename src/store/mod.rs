@@ -20,8 +20,10 @@ mod tests;
 mod tree;
 mod verify;
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use rustix::fs::FlockOperation;
 
@@ -57,8 +59,9 @@ pub struct StoredChild {
 }
 
 /// Permission bits that differ from the usual ones (0o644; 0o755 for executables), in the order of the paths.
+/// Clones share the list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Permissions(pub std::collections::BTreeMap<RelPath, u16>);
+pub struct Permissions(pub Arc<BTreeMap<RelPath, u16>>);
 
 /// The trees and facts of a checkpoint to be recorded.
 pub struct Snapshot {

@@ -55,7 +55,7 @@ fn record(store: &mut Store, files: &[(&str, &str)]) -> Checkpoint {
     let mut batch = store.batch().unwrap();
     let files = files.iter().map(|(a, b)| (a.to_string(), b.to_string())).collect();
     let files = add_files(&mut batch, &files);
-    let permissions = Permissions([(RelPath::new("a").unwrap(), 0o600)].into());
+    let permissions = Permissions(Arc::new([(RelPath::new("a").unwrap(), 0o600)].into()));
     let snapshot = Snapshot { files, permissions, repository: None, conversation: None, facts: facts("a summary") };
     store.record(batch, snapshot).unwrap()
 }
